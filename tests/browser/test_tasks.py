@@ -119,7 +119,7 @@ def test_b_why_a_link_fails(visit, shift, reader):
     expect(box).to_contain_text("since 18 Nov 11:00 UTC.")
     expect(box).to_contain_text(f"Now: at the destination, CAM_DATADISK: {REFUSED}.")
     expect(box).to_contain_text(
-        "The destination refuses only this source; its other links work (0 of "
+        "The destination refuses only this source; other links of the destination work (0 of "
     )
     look(on.page, f"task-b-{reader}")
     assert fits(on.page)

@@ -357,7 +357,8 @@ class LinkRules:
                 self.fault,
             ),
             (
-                rf"refuses only this (source|destination); its other links work {failed}",
+                r"refuses only this (source|destination); other links of the "
+                rf"(?:source|destination) work {failed}",
                 lambda m: counted(m[2], m[3], opposite[m[1]]),
             ),
             (

@@ -146,7 +146,7 @@ def test_the_network_alone_is_told_and_a_way_that_carries_more_is_not_narrow():
     assert said.evidence[2:] == (
         "Network tests between the two sites have a median of 40.0 MB/s (n = 12).",
         "Network tests lose 0.12 % of packets.",
-        "The largest TCP windows of a connection in network tests were 217 kB (sender) and "
+        "In network tests, the largest TCP windows per connection were 217 kB (sender) and "
         "108 kB (receiver).",
     )
 
@@ -273,7 +273,8 @@ def test_most_of_the_time_may_pass_before_the_bytes_do():
     (said,) = diagnose(evidence(median=79.0, overhead=line(60.0, 100.0)))
     assert said.kind == "start-limited"
     assert "60.0 s of the 80.0 s that large files take" in said.headline
-    assert said.evidence[0].startswith("Files of any size have an overhead of 60.0 s (57.0–63.0)")
+    overhead = "Transfers of any file size have an overhead of 60.0 s (57.0–63.0)"
+    assert said.evidence[0].startswith(overhead)
 
 
 @pytest.mark.parametrize(
@@ -582,11 +583,11 @@ def said(
     [
         (
             {"destination": 16},
-            "The destination refuses only this source; its other links work (1 of 50",
+            "The destination refuses only this source; other links of the destination work (1 of",
         ),
         (
             {"source": 16},
-            "The source refuses only this destination; its other links work (1 of 50 tests",
+            "The source refuses only this destination; other links of the source work (1 of 50",
         ),
         ({"transfer": 16}, "Only this link fails; other links of both endpoints work (2 of 100"),
         ({"source": 8, "destination": 8}, "Only this link fails; other links of both endpoints"),

@@ -102,8 +102,9 @@ def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(client, small_worl
     stored_condition(source=ral, destination=glasgow)
     said = verdict(client)
     assert (
-        "The destination refuses only this source; its other links work (0 of 6 tests failed). "
-        "Check what is specific to this link: permissions, routing, firewalls." in said
+        "The destination refuses only this source; other links of the destination work (0 of 6 "
+        "tests failed). Check what is specific to this link: permissions, routing, firewalls."
+        in said
     )
     page = responses.page(client, LINK).words
     assert page.count("Check what is specific to this link") == 1

@@ -75,7 +75,9 @@ OPPOSITE = {"source": "destination", "destination": "source"}
 OTHERS = {"source": "from {} to other destinations", "destination": "from other sources to {}"}
 TO_OTHERS = {"source": "to", "destination": "from"}
 WORK = {"source": ("read", "sends"), "destination": ("write", "receives")}
-CHECK_PATH = "Check the network path: the route in both directions, and packet loss."
+CHECK_PATH = (
+    "Check the network path: verify the route in both directions, and look for packet loss."
+)
 RUN_STREAMS = (
     " Run a stream sweep: it shows whether the limit is the TCP window, packet loss or the "
     "capacity."
@@ -147,7 +149,7 @@ def fault_of(
     # Other links work: of one end, or of both.
     first = "Only this link fails; other links of both endpoints work"
     if place in ENDS:
-        first = f"The {place} refuses only this {OPPOSITE[place]}; its other links work"
+        first = f"The {place} refuses only this {OPPOSITE[place]}; other links of the {place} work"
     bad, tests = (sum(elsewhere[end][at] for end in likely_ends) for at in (0, 1))
     counts = f"{format_count(bad)} of {format_count(tests)} tests"
     return Fault(f"{first} ({counts} failed).", PAIR)
@@ -239,7 +241,7 @@ def start_limited(link: LinkEvidence) -> Diagnosis | None:
         f"Most of the time is overhead: {format_seconds(line.overhead)} of the "
         f"{format_seconds(times.seconds)} that {link.size} files take.",
         (
-            f"Files of any size have an overhead of {overhead}{rest}",
+            f"Transfers of any file size have an overhead of {overhead}{rest}",
             f"Based on median times of {counts} files.",
         ),
         "Check what happens before the first byte and after the last byte: handshakes, "
@@ -323,7 +325,7 @@ def at_capacity(link: LinkEvidence) -> Diagnosis | None:
         share = high / nominal.mb_s
         return Diagnosis(
             "at-capacity",
-            f"This link fills the nominal WAN capacity of {nominal.site} "
+            f"This link uses the full nominal WAN capacity of {nominal.site} "
             f"({three_digits(nominal.mb_s)} MB/s).",
             (
                 f"The 95th percentile is {three_digits(high)} MB/s, {format_factor(share)} of this "
@@ -343,8 +345,8 @@ def at_capacity(link: LinkEvidence) -> Diagnosis | None:
         f"The path carries at most {three_digits(link.median)} MB/s: more streams do not help, "
         "and both endpoints are faster on other links.",
         (f"{streams.words}.", *(f"{rate_words(link, end)}." for end in ENDS)),
-        "Find the bottleneck of the path: check the route in both directions, backup lines, slow "
-        "interfaces and traffic limits.",
+        "Find the bottleneck of the path. Check the route in both directions, and look for backup "
+        "lines, slow interfaces and traffic limits.",
         1 - link.median / elsewhere,
     )
 
@@ -384,7 +386,7 @@ def storage_limited(link: LinkEvidence) -> Diagnosis | None:
             *shown,
         ),
         f"At {name}, compare the disk {action} rate with the network rate. "
-        "Check disk and server load, full caches, and limits of the storage system."
+        "Check disk and server load and the limits of the storage system, and look for full caches."
         + ("" if shown else DISKS_OR_CONNECTIONS),
         (1 - math.prod(factors)) * (1.0 if shown else WITHOUT_STREAMS),
     )
@@ -555,7 +557,7 @@ def diagnose(link: LinkEvidence) -> list[Diagnosis]:
         sender, receiver = map(format_bytes, network.sockets)
         windows = f"{sender} (sender) and {receiver} (receiver)"
         of_network.append(
-            f"The largest TCP windows of a connection in network tests were {windows}."
+            f"In network tests, the largest TCP windows per connection were {windows}."
         )
     strongest = sorted(said, key=lambda diagnosis: -diagnosis.strength)[:MOST_DIAGNOSES]
     return [

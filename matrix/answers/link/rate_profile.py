@@ -165,8 +165,8 @@ def lowest(capacities: Mapping[str, float]) -> NominalCapacity | None:
 SHAPE_WORDS: dict[ProfileShape, tuple[str, str]] = {
     "stalls": (
         "stall",
-        f"no bytes move for at least {format_share(LONG_STALL)} of the time: check the storage of "
-        "both endpoints, and packet loss",
+        f"no bytes move for at least {format_share(LONG_STALL)} of the time: check both storage "
+        "endpoints, and look for packet loss",
     ),
     "saw-tooth": (
         "follow a saw-tooth pattern",
