@@ -19,7 +19,7 @@ from sonar.registry import redacted
 CheckState = Literal["waiting", "running", "done", "lost"]
 SOON = timedelta(seconds=20)
 """Within which a worker that is there begins."""
-HIDDEN = "Only operators and admins of the site of this endpoint can see this result."
+HIDDEN = "Only operators and site admins of this endpoint can see this result."
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def test_all_links_together_are_said_above_the_matrix(visit, changed):
     on.clicks += 1
     ask(on.page, "yesterday 20:15")
     said = on.page.locator("#answer .together")
-    expect(said).to_contain_text("links with tests on both sides, together: 0.")
+    expect(said).to_contain_text("links with tests on both sides, combined: 0.")
     assert on.clicks == 2
     expect(on.page.locator("#compare-menu")).to_be_hidden()
     wait_until_drawn(on.page)

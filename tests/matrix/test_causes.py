@@ -544,7 +544,7 @@ def test_a_single_link_is_named_by_its_own_days_where_one_comparison_does_not(cl
     assert headline in shown
     assert document["headline"] == headline
     assert change["text"] in shown
-    assert "56 links are compared with the same link on each of the 30 days before" in shown
+    assert "56 links are compared with their own results on each of the 30 days before" in shown
     assert "All days in this time range are combined" not in shown
     plain = answer(client, "?window=24h&compare=previous")
     assert (plain["changes"], plain["history"]) == ([], None)

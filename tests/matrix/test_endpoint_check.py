@@ -155,8 +155,8 @@ def test_hosts_and_addresses_are_only_for_who_may_see_them(admin, kept):
         assert "desy.example" not in said
         assert "192.0.2.7" not in said
         assert (
-            "Host name fine: Only operators and admins of the site of this endpoint can see this "
-            "result." in said
+            "Host name fine: Only operators and site admins of this endpoint can see this result."
+            in said
         )
         assert "PUT DESY_DATADISK/x: 403. To do: Ask who gave it." in said
         assert "Check again" not in said

@@ -72,7 +72,7 @@ def test_all_links_together_stand_above_the_matrix(client, tested):
     found = of(COMPARED)
     assert found.ratio == pytest.approx(factor, rel=1e-6)
     assert (found.links, found.ok, found.other_ok) == (6, own, other)
-    expected = r"6 links with tests on both sides, together: 0\.\d+× \(0\.\d+–[01]\.\d+\), [a-z ]+"
+    expected = r"6 links with tests on both sides, combined: 0\.\d+× \(0\.\d+–[01]\.\d+\), [a-z ]+"
     assert re.fullmatch(
         rf"{expected}: {own} tests now and {other} before\.", said(client, COMPARED)
     )

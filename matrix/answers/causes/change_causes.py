@@ -200,8 +200,8 @@ def judged_words(causes: ChangeCauses) -> str:
             "Too few results: no link has results both in this time range and on at least "
             f"{few} of {days}."
         )
-    verb = "is" if causes.judged == 1 else "are"
-    said = f"{counted(causes.judged, 'link')} {verb} compared with the same link on each of {days}."
+    verb = "is compared with its" if causes.judged == 1 else "are compared with their"
+    said = f"{counted(causes.judged, 'link')} {verb} own results on each of {days}."
     if causes.unjudged:
         verb = "has" if causes.unjudged == 1 else "have"
         said += (

@@ -171,7 +171,7 @@ def sentence(grid: Grid, now: datetime) -> str:
     # All that are shown, or those of them that have tests on both sides.
     subject = f"{'These' if on_links(query.filters) else 'All'} {count} together"
     if (query.rows, query.columns) != ENDPOINTS or together.links != links:
-        subject = f"{count} with tests on both sides, together"
+        subject = f"{count} with tests on both sides, combined"
     return f"{subject}: {factor_words(together, CountWords.of(query, now))}."
 
 

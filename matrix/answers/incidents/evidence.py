@@ -229,7 +229,7 @@ class Ticket(NamedTuple):
         parts = [
             [
                 *(f"Site: {name}" for name in dict.fromkeys(map(str, sites))),
-                "Sonar copies test files between storage endpoints and records their rates.",
+                "Sonar copies test files between storage endpoints and records the transfer rates.",
                 f"Sonar opened this incident at {dated(incident.opened_at)}.",
             ],
             [

@@ -106,7 +106,7 @@ class Highlights:
             kinds += [*self.worst(), *self.asymmetric()]
         say = self.age_words, self.age_figure
         kinds.append(self.of("stale", "stale", cells.state == STALE, lambda: cells.last, say=say))
-        title = "no successful test, too few tests to assess"
+        title = "no successful test, but too few tests to assess"
         say = self.counts, lambda *at: format_count(int(cells.failed[at]))
         is_failed = cells.state == FAILED
         kinds.append(self.of("failed", title, is_failed, lambda: -cells.failed, say=say))

@@ -283,8 +283,8 @@ def values_of(ordered: OrderedSweep) -> list[int | str]:
         raise BadQueryError({"values": ["“values” must contain at least two different values."]})
     if len(ascending) * ordered.repeats > MOST_STEPS:
         sentence = (
-            f"{len(ascending)} values with {ordered.repeats} repeats are more than {MOST_STEPS} "
-            "tests: use fewer values or repeats."
+            f"{len(ascending)} values with {ordered.repeats} repeats exceed the limit of "
+            f"{MOST_STEPS} tests: use fewer values or repeats."
         )
         raise BadQueryError({"repeats": [sentence]})
     return ascending

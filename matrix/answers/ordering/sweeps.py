@@ -387,8 +387,8 @@ OF_STREAMS = {
     ),
     "rising": Wording(
         "More streams increase the rate, but not in proportion: {effect}.{best}",
-        "Each connection has its own limit to some degree. A shared resource also limits all "
-        "connections together: the link, or a server.",
+        "Each connection is partly limited on its own. A shared resource (the link or a server) "
+        "also limits all connections together.",
     ),
     "falling": Wording(
         "More streams reduce the rate: {effect}.",
@@ -402,7 +402,7 @@ OF_STREAMS = {
 }
 LARGER_ARE_FASTER = Wording(
     "Larger files are faster: {effect}.",
-    "Each transfer has an overhead or starts slowly, which costs small files most. Check the "
+    "Each transfer has an overhead or starts slowly, which affects small files most. Check the "
     "set-up time of transfers, not the network.",
 )
 OF_SIZES = {
