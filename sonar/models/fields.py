@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # models of Django are not there yet while these are loaded
 
 
 TAG = "[A-Za-z0-9._:-]{1,40}"
-TAG_RULE = "1 to 40 letters, digits and . _ : -"
+TAG_RULE = "1 to 40 letters, digits, dots, dashes, underscores and colons"
 MOST_TAGS = 20
 
 

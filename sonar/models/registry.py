@@ -387,7 +387,7 @@ class Endpoint(Pause):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Maximum number of bytes that tests send and receive at the endpoint per UTC "
+        help_text="Maximum number of bytes that tests read from and write to the endpoint per UTC "
         "day. Empty means no limit.",
     )
     credential = models.ForeignKey(

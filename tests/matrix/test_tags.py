@@ -222,7 +222,7 @@ def test_a_bad_tag_names_field_and_rule_and_changes_nothing(
             assert answer.status_code == 400
             (sentence,) = answer.json()["errors"]["tags"]
             assert sentence.startswith("tags ")
-            assert f"is not a list of at most {MOST_TAGS} tags, each {TAG_RULE}" in sentence
+            assert f"is not a list of at most {MOST_TAGS} tags, each with {TAG_RULE}" in sentence
     assert [list(kind.objects.order_by("pk").values()) for kind in (Site, Endpoint)] == before
 
 

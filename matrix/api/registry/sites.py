@@ -251,8 +251,8 @@ class NewEndpoint(Body):
         whole(
             1,
             MOST_DAILY_BYTES,
-            "Maximum number of bytes that tests send and receive at the endpoint per UTC day. Null "
-            "means no limit.",
+            "Maximum number of bytes that tests read from and write to the endpoint per UTC day. "
+            "Null means no limit.",
             or_null=True,
         ),
     ] = None

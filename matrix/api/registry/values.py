@@ -142,7 +142,7 @@ def read_moment(value: object) -> datetime:
 
 
 def tag_list(meaning: str) -> FieldInfo:
-    rule = f"a list of at most {MOST_TAGS} tags, each {TAG_RULE}"
+    rule = f"a list of at most {MOST_TAGS} tags, each with {TAG_RULE}"
     return field(rule, meaning, max_length=MOST_TAGS)
 
 
