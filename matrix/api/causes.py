@@ -33,7 +33,7 @@ from sonar.notation import csv_text
 class CausesEcho(MatrixEcho):
     """The query parameters for an attribution, including default values.
 
-    Filters are lists of values by parameter.
+    Each filter is a list of values, under the name of its parameter.
     """
 
     fit: str
@@ -162,8 +162,8 @@ class CausesView(ApiView, one_snapshot=False):
 
         The rates of the matrix are explained by a factor for each source and each destination.
         The response also lists links that deviate from this model. With `compare`, the response
-        lists the causes of the difference between the two sides of the comparison. CSV has one line
-        for each source and one for each destination.
+        lists the causes of the difference between the two sides of the comparison. The CSV response
+        has one line for each source and one for each destination.
         """
         now = timezone.now()
 

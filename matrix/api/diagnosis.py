@@ -102,7 +102,10 @@ class LinkCondition(Answer):
 
 
 class DiagnosisQuery(Answer):
-    """The query parameters, including default values. Filters are lists of values by parameter."""
+    """The query parameters, including default values.
+
+    Each filter is a list of values, under the name of its parameter.
+    """
 
     model_config = ConfigDict(extra="allow")
 

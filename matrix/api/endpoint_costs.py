@@ -26,7 +26,7 @@ Figure = Annotated[float, As(to_number)]
 
 
 class LimitShare(Answer):
-    """A limit, and the amount of this limit that all meshes together would use."""
+    """A limit, and how much of it all meshes together would use."""
 
     whose: str
     used: Figure

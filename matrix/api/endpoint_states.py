@@ -27,7 +27,7 @@ State = Annotated[str, word_of(STATES)]
 
 
 class StateEvidence(Answer):
-    """A confirmed condition that the state of an endpoint follows from.
+    """A confirmed condition that determines the state of an endpoint.
 
     It has no incident if its rate was accepted as the new baseline, or if it began while results
     were doubtful.

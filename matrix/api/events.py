@@ -136,8 +136,8 @@ class EventsView(ApiView):
     def get(self, request: Request) -> HttpResponseBase:
         """Returns the changes that were found in the results, newest first.
 
-        A change that all links of an endpoint share is one event of that endpoint. Filters select
-        events by the links that they affect.
+        A change that all links of an endpoint share is reported as one event for that endpoint.
+        Filters select events by the links that they affect.
         """
         now = timezone.now()
         question = EventsQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))

@@ -42,7 +42,7 @@ from sonar.notation.enumeration import not_allowed
 class MatrixEcho(Echo):
     """The query parameters for a matrix, including default values.
 
-    Filters are lists of values by parameter.
+    Each filter is a list of values, under the name of its parameter.
     """
 
     stat: str
@@ -64,16 +64,16 @@ class Cells(create_model("CellFields", __base__=Answer, **CELL_FIELDS)):  # type
     """The cells of the matrix. Each field is an array of rows, and each row an array of values.
 
     Only the fields that the parameter `fields` selects are present. A number or time is null if it
-    is not known. `target` and `against` require `stat=vs_target`. The fields from `rate` to
-    `change` require `compare`. The significance of a change is adjusted for the number of compared
-    cells.
+    is not known. `target` and `against` require `stat=vs_target`. The fields `rate`, `other`,
+    `ratio`, `low`, `high`, `p`, `other_ok` and `change` require `compare`. The significance of a
+    change is adjusted for the number of compared cells.
     """
 
 
 class OtherAnswer(Answer):
     """The other side of a comparison, and the number of cells that differ significantly.
 
-    On average, at most one in thirty of the cells that differ significantly differs by chance.
+    On average, at most one in thirty significant differences is due to chance.
     """
 
     description: str
@@ -141,8 +141,8 @@ class MatrixView(ApiView, one_snapshot=False):
     def get(self, request: Request) -> HttpResponseBase:
         """Returns all cells of the matrix in one response, as arrays by field.
 
-        CSV has one line per link. The formats `plotly` and `html` contain the chart on the matrix
-        page.
+        The CSV response has one line per link. The formats `plotly` and `html` contain the chart on
+        the matrix page.
         """
         now = timezone.now()
         question, version = read_once(

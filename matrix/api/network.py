@@ -28,8 +28,8 @@ from sonar.models import NetworkResult, Transfer
 class NetworkTest(Answer):
     """A network test, which moves data from memory to memory.
 
-    Round-trip times and TCP windows are measured by the sender, and known only for tests with the
-    mode `push`.
+    Round-trip times and TCP windows are measured by the sender and are known only for tests in
+    `push` mode.
     """
 
     id: UUID

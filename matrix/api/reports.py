@@ -76,10 +76,10 @@ class ReportView(ApiView, one_snapshot=False):
         tag="results",
     )
     def get(self, request: Request, period: str) -> HttpResponseBase:
-        """Returns a summary of a completed week or month, with the states at its end.
+        """Returns a summary of a completed week or month.
 
-        The report is available as JSON, Markdown or PDF. The status is 404 for a period that has
-        not ended.
+        The summary includes the states of links at the end of that period. The report is available
+        as JSON, Markdown or PDF. The status is 404 for a period that has not ended.
         """
         params = dict(request.query_params.lists())
         question = ReportQuestion.read(period, params, timezone.now(), "format")

@@ -56,7 +56,7 @@ RATES = dict.fromkeys(SERIES_FIELDS, (Numbers, ...))
 class SeriesEcho(schema.Echo):
     """The query parameters for the rates of a link, including default values.
 
-    Filters are lists of values by parameter.
+    Each filter is a list of values, under the name of its parameter.
     """
 
     source: str

@@ -195,7 +195,7 @@ class NoteStart(Answer):
 
 
 class SiteNote(SiteSides, NoteStart):
-    """A note on the site that begins in the time range, with the rates before and after."""
+    """A note whose period begins in the time range, with the rates of the site before and after."""
 
 
 class SiteEnd(Answer):
@@ -230,7 +230,7 @@ ERRORS = "where error count links first last newest"
 
 
 class SiteErrors(like(Failures, ERRORS, first=Second, last=Second)):  # type: ignore[misc]
-    """Failed tests of the site with the same cause."""
+    """Failed tests of the site that have the same cause."""
 
 
 class PlannedLoad(Answer):

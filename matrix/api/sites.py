@@ -134,9 +134,9 @@ class SiteView(ApiView):
     def get(self, request: Request, name: str) -> HttpResponseBase:
         """Returns the rates, rank, problems and scheduled tests of a site.
 
-        CSV has the cells of the site in all size classes. With `compare`, CSV has the compared
-        links instead. The formats `plotly` and `html` contain the chart of the links from or to the
-        site.
+        The CSV response contains the cells of the site in all size classes. With `compare`, the CSV
+        response contains the compared links instead. The formats `plotly` and `html` contain the
+        chart of the links from or to the site.
         """
         query = overview.compared_question(request.query_params, also=("format", "end"))
         form, end = asked_format(request, FORMATS), one_of(request.query_params, "end", ENDS)

@@ -148,7 +148,10 @@ class SourceOfDowntimes(Answer):
 
 
 class AssessmentAnswer(Answer):
-    """The last assessment of results, for the size class that was assessed least recently."""
+    """The last assessment of results.
+
+    If size classes were assessed at different times, the oldest of these assessments applies.
+    """
 
     as_of: MomentOrNull
     is_late: bool

@@ -62,8 +62,8 @@ class StopView(ApiView, of_primary=True):
     def get(self, request: Request) -> HttpResponse:
         """Returns whether all tests are stopped, until when and why.
 
-        While all tests are stopped, no scheduled or on-demand tests start. Tests that are due wait
-        until tests are resumed.
+        While all tests are stopped, no scheduled or on-demand tests start. Due tests wait until
+        testing is resumed.
         """
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])

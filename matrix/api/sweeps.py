@@ -192,7 +192,10 @@ class SweepView(ApiView, of_primary=True):
 
     @SWEEP
     def get(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
-        """Returns a parameter sweep with its tests and conclusion. CSV has one line per test."""
+        """Returns a parameter sweep with its tests and conclusion.
+
+        The CSV response has one line per test.
+        """
         check_names(request.query_params, ["format"])
         form, current = asked_format(request, TABLE), report_of(id)
         if form == "csv":

@@ -112,8 +112,8 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name="clock",
         columns=("clock",),
-        choice="timed from Sonar's request (`request`), over the run of the transfer program "
-        "(`tool`), or by the transfer service (`service`)",
+        choice="timed from Sonar's request (`request`), while the transfer program ran (`tool`), "
+        "or by the transfer service (`service`)",
         allowed=tuple(sorted(CLOCKS)),
         words={
             Clock.REQUEST: "from Sonar's request",

@@ -211,7 +211,7 @@ COLUMNS = (
     ),
     Column(
         "state",
-        "Outcome: `done` or `failed`. Responses can also contain `lost` (the worker died).",
+        "Outcome: `done` or `failed`. In responses, it can also be `lost` (the worker died).",
         choices=("done", "failed"),
         besides=("lost",),
         allowed="done or failed",
@@ -323,8 +323,8 @@ COLUMNS = (
     ),
     Column(
         "clock",
-        "How `seconds` was measured: from Sonar's request to its result, over the tool's run, or "
-        "by the transfer service.",
+        "How `seconds` was measured: from Sonar's request to the result, while the transfer tool "
+        "ran, or by the transfer service.",
         choices=("request", "tool", "service"),
         allowed="request, tool, service or empty",
         empty="",

@@ -100,8 +100,9 @@ class CriteriaSets(Resource[CriteriaSet]):
         "show": CallText("Get a criteria set", "Returns the criteria set with this name."),
         "change": CallText(
             "Change a criteria set",
-            "Omitted fields keep their values. Records from the last 90 days are evaluated again. "
-            "Older records keep the criteria that applied when the records were made.",
+            "Omitted fields keep their values. Commissioning records from the last 90 days are "
+            "evaluated again. Older records keep the criteria that applied when the records were "
+            "made.",
         ),
         "remove": CallText(
             "Delete a criteria set",

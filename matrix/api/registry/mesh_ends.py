@@ -40,8 +40,8 @@ def filter_schema() -> Json:
     return {
         "type": "object",
         "description": "Filter that selects endpoints by their attributes, including endpoints "
-        "that are registered later. An endpoint must match at least one of the values that are "
-        "listed for each attribute. A leading `!` excludes a value.",
+        "that are registered later. For each attribute in the filter, an endpoint must match at "
+        "least one of the listed values. A leading `!` excludes a value.",
         "properties": properties,
         "minProperties": 1,
         "additionalProperties": False,

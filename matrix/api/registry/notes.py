@@ -132,8 +132,8 @@ class Annotations(Resource[Annotation]):
         ),
         "add": CallText(
             "Add a note",
-            "A note explains something to readers. It does not affect tests or states. Site admins "
-            "can add notes on their own sites and links.",
+            "A note gives readers additional information. It does not affect tests or states. "
+            "Site admins can add notes on their own sites and links.",
         ),
         "show": CallText("Get a note", "Returns the note with this id."),
         "change": CallText(

@@ -75,7 +75,10 @@ def paging(sizes: PageSizes = SHORT) -> tuple[OpenApiParameter, ...]:
 
 
 class Echo(BaseModel, extra="allow"):
-    """The query parameters, including default values. Filters are lists of values by parameter."""
+    """The query parameters, including default values.
+
+    Each filter is a list of values, under the name of its parameter.
+    """
 
     __pydantic_extra__: dict[str, list[str]]
 
