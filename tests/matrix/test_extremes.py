@@ -194,7 +194,7 @@ def test_a_place_in_a_list_at_the_end_of_time_is_answered(everybody, address, pa
         response = everybody.get(address, {parameter: f"{moment}_{ID}"}, follow=True)
         assert response.status_code == (400 if moment in BEYOND else 200), moment
         if response.status_code == 400:
-            assert f"{parameter} " in response.content.decode()
+            assert f"“{parameter}” " in response.content.decode()
 
 
 @pytest.mark.long

@@ -59,7 +59,7 @@ def upload(client: Client, *documents: str, source: str = "cric-atlas") -> HttpR
 def test_what_somebody_uploads_is_proposed_and_not_applied(client, operator):
     page = Page(upload(client, json.dumps(topologies.cric_endpoints())).content.decode())
     assert "from ends.json" in page
-    assert f"- {GLASGOW}: its site UKI-SCOTGRID-GLASGOW is not registered" in page
+    assert f"- {GLASGOW}: the site UKI-SCOTGRID-GLASGOW of the endpoint is not registered" in page
     assert Proposal.objects.get().places == "ends.json"
     assert not Endpoint.objects.filter(name=GLASGOW).exists()
 
