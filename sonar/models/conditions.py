@@ -245,7 +245,7 @@ class Assessment(models.Model):
     size_class = models.OneToOneField(SizeClass, on_delete=models.CASCADE, related_name="+")
     assessed_at = models.DateTimeField()
     awake_since = models.DateTimeField(
-        null=True, help_text="Time since which assessments have run without a gap."
+        null=True, help_text="Start of the period in which assessments have run without a gap."
     )
     free_since = models.JSONField(
         default=dict,

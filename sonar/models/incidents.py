@@ -180,7 +180,7 @@ class Incident(models.Model):
     opened_at = models.DateTimeField(help_text="Time when Sonar opened the incident.")
     clear_since = models.DateTimeField(
         null=True,
-        help_text="Time since which the problem has not been seen. Empty while it lasts.",
+        help_text="Time at which the problem stopped occurring. Empty while it lasts.",
     )
     closed_at = models.DateTimeField(null=True)
     merged_into = models.ForeignKey("self", null=True, on_delete=models.CASCADE)

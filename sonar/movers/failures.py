@@ -168,7 +168,7 @@ ROWS = (
     # The active end died, or the time limit of FTS or gfal2 is over.
     Row(r"connection terminated abruptly", Where.TRANSFER, Kind.BROKEN, "davix 0.8"),
     # The server that was sent COPY, of the other one.
-    Row(r"remote host returned '\d{3}", Of.PASSIVE, None, "XRootD 6: the size of the source"),
+    Row(r"remote host returned '\d{3}", Of.PASSIVE, None, "XRootD 6, asking for a size"),
     Row(r"remote side\b.{0,120}failed with status", Of.PASSIVE, None, "XRootD 4 to 6"),
     Row(r"while fetching (remote|file) size", Of.PASSIVE, None, "XRootD 5.3 to 5.8"),
     Row(r"rejected (GET|PUT|HEAD|DELETE)|status code:? \d{3}", Of.PASSIVE, None, "dCache, StoRM"),

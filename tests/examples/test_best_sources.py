@@ -77,7 +77,7 @@ def test_what_it_cannot_say_has_another_exit_code(
     monkeypatch.setattr("sonar_client.TRIES_AGAIN", 0)
     for words, code, sentence in (
         (["NOWHERE"], 3, "destination_endpoint “NOWHERE” is not known"),
-        (["RAL_DATADISK", "--url", "http://127.0.0.1:9"], 3, "does not answer"),
+        (["RAL_DATADISK", "--url", "http://127.0.0.1:9"], 3, "is not responding"),
         (["RAL_DATADISK", "--token-file", "nowhere"], 3, "No such file"),
         (["RAL_DATADISK", "--by", "max"], 2, "invalid choice: 'max'"),
         ([], 2, "DESTINATION"),

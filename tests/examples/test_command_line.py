@@ -95,7 +95,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["links", "--path", "UK"], 1, "There is no parameter “path”"),
     (["matrix", "--size", "huge"], 1, "size “huge” is not known: use "),
     (["matrix", "--format", "ndjson"], 1, "format “ndjson” is not known: use json, csv, plotly"),
-    (["matrix", "--shape=wide", "--format=json"], 1, "`shape=wide` requires format=csv"),
+    (["matrix", "--shape=wide", "--format=json"], 1, "shape=wide requires format=csv"),
     (["sites", "--format=plotly"], 1, "format “plotly” is not known: use json, csv or ndjson."),
     (["series", "--source", "RAL_DATADISK"], 1, "“destination” is missing"),
     (["push", "nowhere.csv"], 1, "No such file or directory: 'nowhere.csv'"),

@@ -160,7 +160,7 @@ def test_while_sonar_is_away_or_a_token_bad_results_wait(act: Say, push: Push, l
     log.write_text(HEADER + line(1))
     done = push(log, "--url", "http://127.0.0.1:9")
     assert done.returncode == 1
-    assert "does not answer" in done.stderr
+    assert "is not responding" in done.stderr
     for environment in ({}, {"SONAR_TOKEN": "sonar_" + "0" * 64}):
         done = act(push_results, log, **environment)
         assert done.returncode == 1

@@ -92,7 +92,7 @@ def test_not_knowing_is_neither_fine_nor_an_alarm(
 ) -> None:
     monkeypatch.setattr("sonar_client.TRIES_AGAIN", 0)
     for words, code, sentence in (
-        (["--url", "http://127.0.0.1:9"], 3, "does not answer"),
+        (["--url", "http://127.0.0.1:9"], 3, "is not responding"),
         (["--site", "NOWHERE"], 3, "site “NOWHERE” is not known"),
         (["--under", "little"], 2, "invalid float value: 'little'"),
         (["--help"], 0, ""),

@@ -179,18 +179,18 @@ def test_a_browser_that_accepts_html_still_gets_json(client, grid, call):
     [
         (
             f"{MATRIX}fields=ok&format=plotly",
-            "`fields` cannot be used with format=plotly or format=html",
+            "“fields” cannot be used with format=plotly or format=html",
         ),
         (
             f"{SERIES}points=1&format=html",
-            "`bucket` and `points` cannot be used with format=plotly",
+            "“bucket” and “points” cannot be used with format=plotly",
         ),
         (
             f"{SERIES}bucket=1h&format=plotly",
-            "`bucket` and `points` cannot be used with format=plotly",
+            "“bucket” and “points” cannot be used with format=plotly",
         ),
         (f"{SERIES}from=1971-01-01T00:00:00Z&to=2100-01-01T00:00:00Z&format=html", "at most"),
-        (f"{SITE}end=source", "`end` can be used only with format=plotly or format=html."),
+        (f"{SITE}end=source", "“end” can be used only with format=plotly or format=html."),
         (f"{SITE}end=middle&format=html", "is not known"),
         (f"{API}/links/?format=plotly", "is not known"),
     ],

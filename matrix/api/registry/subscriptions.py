@@ -161,7 +161,7 @@ class Subscriptions(Resource[Subscription]):
         failing_since=Annotated[
             str | None,
             Field(
-                description="Time since which all deliveries have failed. Null if the last "
+                description="Time from which all deliveries have failed. Null if the last "
                 "delivery succeeded."
             ),
         ],
