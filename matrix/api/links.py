@@ -42,7 +42,7 @@ from matrix.http.compression import respond_once
 from matrix.http.negotiation import LIST, TYPES, asked_format
 from matrix.http.questions import read_once
 from matrix.query.attributes import BY_KEY, ENDS, GROUPINGS
-from matrix.query.catalogue import STATS, TABLE_QUANTILES
+from matrix.query.catalogue import STATISTICS, STATS, TABLE_QUANTILES
 from matrix.query.filters import by_parameter
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
@@ -67,10 +67,13 @@ DESCRIPTIONS = {
     "min": "is at least this value",
     "max": "is at most this value",
 }
-# What columns are, behind "Only links for which the".
+# What columns are, after "Only links for which the".
 OF_CLASSES = {
-    "mean_mb_s": "mean rate (MB/s)",
-    "std_mb_s": "standard deviation of rates (MB/s)",
+    **{
+        each.field: f"{each.label} of the rates (MB/s)"
+        for each in STATISTICS.values()
+        if each.field in COLUMNS or each.name in TABLE_QUANTILES
+    },
     "size_mean_bytes": "mean file size",
     "size_std_bytes": "standard deviation of file sizes",
     "usual_mb_s": "baseline (MB/s)",
@@ -79,10 +82,6 @@ OF_CLASSES = {
     "streak": "number of consecutive failed tests",
     "ok": "number of successful tests",
     "failed": "number of failed tests",
-    "median_mb_s": "median rate (MB/s)",
-    "p05_mb_s": "5th percentile of rates (MB/s)",
-    "p95_mb_s": "95th percentile of rates (MB/s)",
-    "p99_mb_s": "99th percentile of rates (MB/s)",
     "this_mb_s": "rate (MB/s) on this side of the comparison",
     "other_mb_s": "rate (MB/s) on the other side of the comparison",
     "compared_ratio": "ratio of this side to the other side of the comparison",

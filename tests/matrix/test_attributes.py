@@ -49,6 +49,7 @@ FIELDS_OF_THEIR_OWN = {
     "matrix.api.network",
     "matrix.api.sweeps",
     "matrix.management.commands.sweep",
+    "matrix.pages.transfer",
 }
 
 
