@@ -37,8 +37,9 @@ PATHS += ["/sites/DESY/", "/api/v1/sites/DESY/"]
 # Tokens of forms, and the version of the data, which has the numbers of transactions.
 VOLATILE = (
     rb'name="csrfmiddlewaretoken" value="\w+"|\d+\.\d+-\d+-\d+\.\d+-\d+[.\d-]*'
-    # How long the text is that has a version, and what fills it up to a multiple of eight.
-    rb'|\A[^{]{4}(?=\{"arrangement")|(?<=\}) +'
+    # How long the text is that has a version, what fills it up to a multiple of eight, and where
+    # what follows it begins.
+    rb'|\A[^{]{4}(?=\{"arrangement")|(?<=\}) +|(?<="offset":)\d+'
 )
 # From the last row of a table on disk to its first, and back.
 TURN = (
