@@ -60,7 +60,7 @@ WITH_CREDENTIALS = tuple(
     f"{end}__{name}" for end in ("source", "destination") for name in CREDENTIALS
 )
 # What to do about an endpoint that lends no credential.
-LEND = "set “lend_credential” to delegate the credential of the endpoint, or set “credential_lent”."
+LEND = "set “lend_credential” to delegate its own credential, or set “credential_lent”."
 # Who is passive in a copy, and who is active and is given what the other lends.
 PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}
 

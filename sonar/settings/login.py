@@ -70,10 +70,11 @@ def login_problem(
     kinds = {"group"} if not missing else set()
     kinds |= {"certificate"} if certificates else set()
     if kinds and not any(rule.kind in kinds for rule in rules.rules):
-        ways = " or ".join(LOG_IN_WAYS[kind] for kind in sorted(kinds))
+        means = " or ".join(LOG_IN_WAYS[kind] for kind in sorted(kinds))
         word = " or ".join(f"a {kind}" for kind in sorted(kinds))
         return (
-            f"No user can log in {ways}: SONAR_LOGIN_ROLES must name a file with a rule for {word}."
+            f"No user can log in {means}: SONAR_LOGIN_ROLES must name a file with a rule for "
+            f"{word}."
         )
     if not passwords and not rules.makes_administrators(kinds):
         return (

@@ -312,7 +312,9 @@ def test_what_is_fast_comes_after_what_is_wrong():
 def test_what_is_silent_is_said_so():
     kind, headline, _ = said(every({"state": "stale"}), conditions=[condition("silent", *RATES)])
     assert kind == "silent"
-    assert headline.startswith("Has no new results, with small, medium and large files, since 20 Nov")
+    assert headline.startswith(
+        "Has no new results, with small, medium and large files, since 20 Nov"
+    )
 
 
 def test_single_failures_of_a_link_that_works_are_counted():

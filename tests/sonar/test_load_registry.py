@@ -158,16 +158,16 @@ def test_size_classes_are_configuration(tmp_path):
     assert begins == {"tiny": 0, "small": 10**7, "medium": 10**8, "large": 10**9}
 
 
-SCHEME = "endpoints[0].base_url (line 8): A base URL"
+SCHEME = "endpoints[0].base_url (line 8):"
 BAD = [
     ("tier: 1", "tier: 5", "sites[1].tier (line 3): Ensure this value is less than or equal to 3"),
     ("tier: 1", "tier: one", "sites[1].tier (line 3): Input should be a valid integer"),
     ("site: RAL", "site: RALL", "endpoints[1].site (line 12): site 'RALL' is not registered"),
     ("cap: 4", "cap: 0", "endpoints[0].inbound_cap (line 9): Ensure this value"),
-    ("https://glasgow", "https://me:secret@glasgow", f"{SCHEME} is scheme://"),
-    ("glasgow.example:1094", "[", f"{SCHEME} has a host and"),
-    ("example:1094", "example:70000", f"{SCHEME} has a host"),
-    ("https://glasgow", "file://glasgow", f"{SCHEME} is"),
+    ("https://glasgow", "https://me:secret@glasgow", f"{SCHEME} Enter a base URL as scheme://"),
+    ("glasgow.example:1094", "[", f"{SCHEME} A base URL needs a host"),
+    ("example:1094", "example:70000", f"{SCHEME} A base URL needs a host"),
+    ("https://glasgow", "file://glasgow", f"{SCHEME} Enter a base URL as"),
     ("davs://ral.example/data", "https://glasgow.example:1094/data", "endpoints[1].base_url"),
     ("mode: push", "mode: shove", "meshes[0].mode (line 16): Value 'shove' is not a valid"),
     ("mode: push", "mover: warp", "meshes[0].mover (line 16): 'warp' is not a transfer tool"),

@@ -198,7 +198,7 @@ def test_what_was_stopped_goes_on_where_it_was(history, monkeypatch: pytest.Monk
         return move_hour(hour)
 
     monkeypatch.setattr(reclass, "move_hour", stopped)
-    with pytest.raises(CommandError, match="days are complete; run the command again"):
+    with pytest.raises(CommandError, match="so far are complete; run the command again"):
         run_reclass()
     assert 0 < wrong() < 40
     sealing.seal(NOW)

@@ -196,7 +196,7 @@ def test_how_old_a_result_may_be_is_a_setting(known: Admission, settings):
     settings.SONAR_KEEP_DAYS = 2
     old = DONE | {"started_at": (NOW - timedelta(days=3)).isoformat()}
     [(_, sentence)] = problems(Admission.at(NOW), old)
-    assert "since 2026-11-18T04:00:00Z. Raise SONAR_KEEP_DAYS" in sentence
+    assert "since 2026-11-18T04:00:00Z are kept. Raise SONAR_KEEP_DAYS" in sentence
 
 
 def test_a_retired_endpoint_keeps_its_history_so_late_results_come_in(grid):

@@ -55,7 +55,7 @@ def test_a_file_makes_them_and_changes_only_what_is_new() -> None:
         ("20 MB/s", "20 MB", "targets[0].floor (line 8): '20 MB' is not a rate: write a"),
         ("20 MB/s", "0", "targets[0].floor (line 8): 0 is not a rate from 1 kB/s to"),
         ("below: 0.5", "below: 1.5", "targets[0].below (line 9): Ensure this value is less"),
-        ("above: 0.9", "above: 0.4", "targets[0].above (line 10): above 0.4 must not be less"),
+        ("above: 0.9", "above: 0.4", "targets[0].above (line 10): “above” (0.4) must not be less"),
         ("above: 0.9", "bad: 2", "targets[0].bad (line 10): Extra inputs are not permitted"),
         ("above: 0.9", "of: 3", "targets[0].of (line 10): Extra inputs are not permitted"),
         ("cloud: UK", "cluod: UK", "targets[0].sources.cluod (line 7): “cluod” is not an"),

@@ -164,7 +164,7 @@ def test_a_row_that_is_put_at_another_credential_is_of_no_use(glasgow: Endpoint)
 def test_a_file_of_the_same_name_is_never_read_not_even_once_the_upload_is_removed(
     glasgow: Endpoint, directories
 ):
-    (directories / "GLASGOW_DATADISK").write_text("the-secret-of-somebody-else")
+    (directories / "GLASGOW_DATADISK").write_text("kept-by-somebody-else")
     credential = upload(glasgow)
     assert shown_to(glasgow) == TOKEN
     uploads.remove(credential)
