@@ -103,7 +103,7 @@ def is_needed_by_a_service() -> None:
         (
             list,
             "OWN-B_DISK delegates no credential, but OWN-A_DISK needs one to read there: "
-            "set “lend_credential” to delegate the credential of the endpoint, or set "
+            "set “lend_credential” to delegate its own credential, or set "
             "“credential_lent”.",
             True,
         ),

@@ -517,7 +517,7 @@ def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
     assert caught.value.errors == {
         "source": [
             "GLASGOW_DATADISK delegates no credential, but LANCS_DATADISK needs one to read there: "
-            "set “lend_credential” to delegate the credential of the endpoint, or set "
+            "set “lend_credential” to delegate its own credential, or set "
             "“credential_lent”."
         ]
     }
