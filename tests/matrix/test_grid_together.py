@@ -85,7 +85,7 @@ def test_a_choice_of_links_is_put_together_by_itself(client, tested):
     assert found.ratio == pytest.approx(factor, rel=1e-6)
     assert (found.links, found.ok, found.other_ok, found.kind) == (2, own, other, "slower")
     counts = f"slower: {own} tests now and {other} before."
-    assert re.fullmatch(rf"2 links .*together: 0\.[67]\d*× \(.*\), {counts}", said(client, text))
+    assert re.fullmatch(rf"2 links .*combined: 0\.[67]\d*× \(.*\), {counts}", said(client, text))
 
 
 def test_cells_of_several_links_have_the_same_whole(client, tested):

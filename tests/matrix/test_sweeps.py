@@ -106,7 +106,7 @@ def test_usual_values_stand_for_none(operator):
         ({"values": ["1", "2"]}, "values", "values “1” is not allowed for streams"),
         ({"variable": "size", "values": ["small", "huge"]}, "values", "values “huge” is not"),
         ({"variable": "mode", "values": ["pull", "throw"]}, "values", "use pull and push"),
-        ({"values": list(range(1, 9)), "repeats": 10}, "repeats", "more than 50 tests"),
+        ({"values": list(range(1, 9)), "repeats": 10}, "repeats", "exceed the limit of 50 tests"),
         ({"repeats": 0}, "repeats", "repeats must be a whole number from 1 to 10."),
         ({"repeats": "3"}, "repeats", "repeats must be a whole number from 1 to 10."),
         ({"size": "huge"}, "size", "“huge” is not a size class."),

@@ -308,7 +308,7 @@ class QuantileColumn(OfSize):
 
 
 class Size(OfSize):
-    field, title, filtered = "size_mean_bytes", "size", "size (for example, 200MB)"
+    field, title, filtered = "size_mean_bytes", "size", "size (e.g. 200MB)"
     explained = "mean size of the files that arrived ± standard deviation"
 
     def constant(self, table: LinkTable) -> str:
@@ -352,7 +352,7 @@ class StateColumn(OfSize):
     def __init__(self, context: Context, size: str) -> None:
         super().__init__(context, size)
         self.filters = (
-            ColumnFilter(f"{size}.state.is", f"{size} state (for example, failing,slower)"),
+            ColumnFilter(f"{size}.state.is", f"{size} state (e.g. failing)"),
         )
 
     def render(self, record: TableRow) -> TableCell:
