@@ -135,7 +135,7 @@ def test_a_database_that_is_away_keeps_nothing_from_starting(
 ) -> None:
     monkeypatch.setattr(tables, "quickly", lambda: {"host": "127.0.0.1", "port": 1})
     assert tables.problem_at_start() is None
-    assert "cannot check whether the database fits" in caplog.text
+    assert "cannot check whether the database matches" in caplog.text
 
 
 def test_the_migrations_of_this_code_are_those_that_django_loads() -> None:
