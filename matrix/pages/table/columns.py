@@ -351,9 +351,7 @@ class StateColumn(OfSize):
 
     def __init__(self, context: Context, size: str) -> None:
         super().__init__(context, size)
-        self.filters = (
-            ColumnFilter(f"{size}.state.is", f"{size} state (e.g. failing)"),
-        )
+        self.filters = (ColumnFilter(f"{size}.state.is", f"{size} state (e.g. failing)"),)
 
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]
