@@ -235,7 +235,7 @@ def test_no_mesh_and_an_unknown_one_say_so(client: Client, operator: Client):
     assert "There are no meshes, so no scheduled tests run." in responses.page(client, "/meshes/")
     assert responses.page(operator, "/meshes/").link("Add a mesh") == ADD
     missing = client.get(UK)
-    assert (missing.status_code, "There is no mesh named “uk”." in read(missing)) == (404, True)
+    assert (missing.status_code, "No mesh is named “uk”." in read(missing)) == (404, True)
 
 
 def test_only_who_may_see_it_learns_which_service_it_asks(client: Client, operator: Client):

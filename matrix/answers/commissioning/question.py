@@ -25,7 +25,7 @@ def set_of(name: str, *, lock: bool = False) -> CriteriaSet:
     rows = rows.select_for_update(of=("self",)) if lock else rows
     row = rows.filter(name=name).first()
     if row is None:
-        raise Http404(f"There is no criteria set named “{name}”.")
+        raise Http404(f"No criteria set is named “{name}”.")
     return row
 
 

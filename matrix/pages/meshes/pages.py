@@ -36,7 +36,7 @@ def mesh_of(name: str, *, lock: bool = False) -> Mesh:
     rows = Mesh.objects.select_for_update(of=("self",)) if lock else Mesh.objects
     row = rows.select_related("service_credential").filter(name=name).first()
     if row is None:
-        raise Http404(f"There is no mesh named “{name}”.")
+        raise Http404(f"No mesh is named “{name}”.")
     return row
 
 
