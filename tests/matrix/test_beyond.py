@@ -191,7 +191,7 @@ def test_a_moment_stands_for_two_windows_of_one_length(client, db):
             "compare.around=noon",
             "compare.around “noon” is not a valid time. Use the format 2026-11-20 04:00",
         ),
-        ("compare.around=2026-11-01&compare=week", "sets the time range to compare with"),
+        ("compare.around=2026-11-01&compare=week", "“compare.around” sets the time range"),
     ],
 )
 def test_a_moment_without_both_sides_is_a_400(client, small_world, text, sentence):

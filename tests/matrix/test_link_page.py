@@ -517,7 +517,7 @@ def test_an_unknown_end_is_a_404_that_names_it(client, small_world, path, said):
     response = client.get(path)
     assert response.status_code == 404
     assert said in response.content.decode()
-    assert "Search for the" in response.content.decode()
+    assert "Search for the current name:" in " ".join(response.content.decode().split())
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,10 @@ def asked(client: Client, address: str, text: str) -> tuple[int, bytes]:
 def test_more_filters_than_a_question_may_have_are_refused_everywhere(client, address):
     status, said = asked(client, address, filled(f"tag=a{number}" for number in range(260)))
     assert status == 400
-    assert b"has 260 values, which makes 260 filters: a query can have at most 50" in said
+    assert (
+        "“tag” has 260 values, which makes 260 filters: a query can have at most 50"
+        in said.decode()
+    )
     assert len(said) < 50_000
 
 

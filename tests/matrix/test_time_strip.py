@@ -261,7 +261,11 @@ def test_filters_choose_the_links_that_are_counted(client, small_world):
     [
         ("bucket=5m", "bucket", "bucket “5m” is not known: use auto, 1h or 1d."),
         ("stat=mean", "stat", "There is no parameter “stat”"),
-        ("from=1970-01-01&to=2026-01-01&bucket=1h", "bucket", "at most 30000 buckets can be"),
+        (
+            "from=1970-01-01&to=2026-01-01&bucket=1h",
+            "bucket",
+            "at most 30000 buckets can be shown",
+        ),
         ("window=2d", "window", "window “2d” is not known"),
     ],
 )
