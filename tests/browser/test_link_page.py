@@ -320,7 +320,7 @@ def test_reported_connections_stand_on_the_page_of_a_transfer(visit, scene):
     part = page.get_by_role("region", name="Connections", exact=True)
     expect(part.locator("tbody tr")).to_have_count(2)
     expect(part).to_contain_text("this test or 1 other test that ran at the same time")
-    expect(part).to_contain_text("missing at RAL_DATADISK, so a worker of Sonar uploaded it")
+    expect(part).to_contain_text("missing at RAL_DATADISK, so a Sonar worker uploaded it first")
     assert by_day_and_night(page) == []
     assert fits(page)
     look(page, f"connections-{visit.reader}")

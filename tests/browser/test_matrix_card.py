@@ -235,7 +235,7 @@ def test_a_link_as_usual_a_slower_one_and_one_that_fails_say_so_on_the_whole_car
     expect(state).to_contain_text("slower than usual since ")
     expect(state).to_contain_text("UTC (3 h)")
     expect(card).to_contain_text("Part of: DESY_DATADISK receives at 0.40× (0.35–0.46)")
-    expect(ratio).to_contain_text("0.25× the usual 10.0 MB/s")
+    expect(ratio).to_contain_text("0.25× the baseline of 10.0 MB/s")
     point_at(page, usual[0].name, usual[1].name)
     expect(state.get_by_role("cell").first).to_have_text("as usual")
     expect(facts_of(card).get_by_role("row", name="large")).to_contain_text("as usual")
