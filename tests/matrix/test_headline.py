@@ -210,7 +210,7 @@ def test_doubtful_measurements_are_said_before_anything_else(client, in_trouble)
     listed = [item.text for kind, items in rail if kind.kind in KIND_OF.values() for item in items]
     assert listed == ["DESY_SCRATCHDISK as destination"]
     Condition.objects.exclude(scope="grid").delete()
-    assert answer(client)[0].endswith("Sonar's machine.")
+    assert answer(client)[0].endswith("Sonar's machine")
 
 
 def test_parts_of_the_heading_lead_to_what_they_say_and_counts_to_their_cells(client, in_trouble):

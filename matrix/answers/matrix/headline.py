@@ -165,8 +165,8 @@ class Headline:
         if self.end and not self.is_bare:
             parts.append(AnswerWords("", f"as of {format_typed(self.end)}"))
         if doubtful:
-            text = words.doubtful(doubtful)
-            parts.insert(0, AnswerWords("doubtful", text, condition=doubtful, stop=""))
+            text = words.doubtful(doubtful).removesuffix(".")
+            parts.insert(0, AnswerWords("doubtful", text, condition=doubtful, stop="."))
         parts[-1] = parts[-1]._replace(stop="")
         return parts
 
