@@ -445,3 +445,20 @@ def test_an_admin_of_a_site_decides_about_its_incidents_alone(
     assert post(of_ral, Incident(pk=9999), "note").status_code == 403
     assert post(Client(), into_desy, "note").status_code == 302  # to the log-in
     assert IncidentEvent.objects.filter(by__username="of-ral").count() == 0
+
+
+def test_an_incident_of_the_whole_grid_affects_most_links_however_few_are_slow_by_themselves(
+    client: Client, looked: Assessment, small_world: World
+) -> None:
+    """Few links may be slow by their own level while the level of all links is low."""
+    incident = found.opened(found.Found(SLOW, {}, [], of_links=342))
+    Condition.objects.update(links=1)
+    follow(NOW)
+    page = responses.page(client, PAGE)
+    assert page.table("main tbody tr")[0][1] == "most of 342"
+    own = responses.page(client, f"{PAGE}{incident.pk}/").words
+    assert "Most of 342 tested links are slow." in own
+    assert "Opened: slow, most links at 0.20×." in own
+    heading = responses.page(client, "/").part("#answer h1").words
+    assert "a problem on Sonar's machine , incident" in heading
+    assert "grid, most links" in responses.page(client, "/events/").words

@@ -123,16 +123,24 @@ def since(condition: Condition, write: Callable[[datetime], str] = short_time) -
     return f"from {began} until {write(condition.ended_at)} UTC"
 
 
+def affected_links(scope: str, links: int, of_links: int) -> str:
+    """Say how many links a condition affects: `13 of 20 links`.
+
+    The whole grid is slow by the level of all its links; few of them may be slow by their own.
+    """
+    if scope == SCOPES.GRID:
+        return "most links"
+    return f"{format_count(links)} of {counted(of_links, 'link')}"
+
+
 def evidence(condition: Condition) -> list[str]:
     """Return its figures as parts of a sentence: size classes, links, tests.
 
     Tests are counted only for conditions that `matrix.store.conditions` has read.
     """
     parts = [f"with {join(condition.size_classes)} files"]
-    # The level of the whole grid is not that of some links.
-    if condition.scope != SCOPES.LINK and condition.links:
-        links = f"{format_count(condition.links)} of {counted(condition.of_links, 'link')}"
-        parts.append(f"on {links}")
+    if condition.scope not in (SCOPES.LINK, SCOPES.GRID) and condition.links:
+        parts.append(f"on {affected_links(condition.scope, condition.links, condition.of_links)}")
     tests, failed = (vars(condition).get(each, 0) for each in ("tests", "failed"))
     if tests and condition.type == TYPES.FAILING:
         parts.append(f"{format_count(failed)} of {counted(tests, 'test')} failed")

@@ -10,11 +10,10 @@ from django.contrib.auth.models import User
 
 from matrix.answers.conditions import words
 from matrix.answers.words.names import NO_NAMES
-from matrix.answers.words.phrases import counted
 from matrix.query.addresses import address
 from sonar.alerting.subjects import SIZE
 from sonar.models import Condition, Incident, IncidentEvent
-from sonar.notation.units import format_count, format_factor
+from sonar.notation.units import format_factor
 from sonar.notation.windows import format_minute, parse_time
 from sonar.people.roles import Anyone
 
@@ -129,7 +128,7 @@ def event_words(event: IncidentEvent, reader: Anyone) -> str:
     values, type_ = event.values, Type(event.type)
     if type_ in SEEN:
         said = {name: SCOPE_WORDS.get(values.get(name), "") for name in ("was", "scope")}
-        of = f"{format_count(values['links'])} of {counted(values['of_links'], 'link')}"
+        of = words.affected_links(values.get("scope", ""), values["links"], values["of_links"])
         of += f" at {format_factor(values['factor'])}" if values["factor"] else ""
         into = values.get("into")
         was, is_now = (SIZE.get(values.get(name), 0) for name in ("was", "scope"))

@@ -24,7 +24,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry
 from matrix.store.written_near import WrittenNear
-from sonar.notation.units import factor_and_interval, format_count, format_factor
+from sonar.notation.units import factor_and_interval, format_factor
 from sonar.notation.windows import format_day, short_time
 
 SCOPE_WORDS = {
@@ -60,7 +60,8 @@ def event_row(
         only = f", only {' and '.join(event.sizes)}"
         sizes = f", not {missing[0]}" if len(missing) == 1 < len(event.sizes) else only
     if event.scope != "link":
-        links = f", {format_count(condition.links)} of {counted(condition.of_links, 'link')}"
+        affected = words.affected_links(event.scope, condition.links, condition.of_links)
+        links = f", {affected}"
     factor = interval = ""
     gauge = None
     if event.factor:
