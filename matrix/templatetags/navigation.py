@@ -61,7 +61,7 @@ SECTIONS = {
         NavigationEntry("Size classes", "size-classes"),
         NavigationEntry("Aliases", "aliases"),
         NavigationEntry("Topology", "topology"),
-        NavigationEntry("Add a site", "add-site"),
+        NavigationEntry("Add site", "add-site"),
     ),
     "Health": (NavigationEntry("Health", "operations"),),
 }

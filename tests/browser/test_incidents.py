@@ -77,7 +77,7 @@ def test_an_incident_is_found_muted_noted_and_told(visit: Visit, troubled: World
     decide(page, "Mute…", "Mute incident", **{"End time (UTC)": "tomorrow 08:00"})
     muted = "anna muted the incident until 21 Nov 08:00 UTC"
     expect(page.locator(".timeline")).to_contain_text(muted)
-    decide(page, "Add a note…", "Add note", Note=f"Disks are ordered {MARKUP}")
+    decide(page, "Add note…", "Add note", Note=f"Disks are ordered {MARKUP}")
     noted = f"anna added a note: Disks are ordered {MARKUP}"
     expect(page.locator(".timeline")).to_contain_text(noted)
     expect(page.locator("#site-work [role=status]")).to_contain_text(noted)

@@ -28,7 +28,7 @@ def test_a_target_is_made_and_a_new_baseline_accepted(visit: Visit, scene: Scene
             several.add(scene.world.ral, scene.world.desy, 90.0, ago=hour * HOUR / 9)
     visit.log_in(account(Role.OPERATOR))
     page = visit.open("/targets/")
-    page.get_by_role("link", name="Add a target…").click()
+    page.get_by_role("link", name="Add target…").click()
     page.get_by_label("name", exact=True).fill("uk")
     page.get_by_label("minimum rate").fill("fast")
     expect(page.locator("#matched")).to_contain_text("'fast' is not a rate")

@@ -1,4 +1,4 @@
-"""*Add a site* on pages: every step is kept at once, and shown again without its secret."""
+"""*Add site* on pages: every step is kept at once, and shown again without its secret."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
 SECTIONS_AND_TABS = "nav[aria-label=Sonar]"
 TABS = "nav.pages a"
-NOT_FOR_READERS = {"Aliases", "Topology", "Add a site", "People", "History", "Admin"}
+NOT_FOR_READERS = {"Aliases", "Topology", "Add site", "People", "History", "Admin"}
 CLOSED = {
     None: {entry.label for entry in ACCOUNT} | NOT_FOR_READERS,
     Role.READER: NOT_FOR_READERS,

@@ -1,4 +1,4 @@
-"""The third step of *Add a site*: a secret that is uploaded, or a credential that there is."""
+"""The third step of *Add site*: a secret that is uploaded, or a credential that there is."""
 
 from __future__ import annotations
 

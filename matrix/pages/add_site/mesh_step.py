@@ -1,4 +1,4 @@
-"""The last step of *Add a site*: in which mesh an endpoint is tested, within which limits."""
+"""The last step of *Add site*: in which mesh an endpoint is tested, within which limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The pages of *Add a site*: two forms for what is new, and one page for all that follows."""
+"""The pages of *Add site*: two forms for what is new, and one page for all that follows."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The first two steps of *Add a site*: the site, and where its endpoint is."""
+"""The first two steps of *Add site*: the site, and where its endpoint is."""
 
 from collections.abc import Mapping
 from typing import Any

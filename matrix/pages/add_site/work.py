@@ -1,4 +1,4 @@
-"""What the steps of *Add a site* keep: each at once, in the log of the admin too."""
+"""What the steps of *Add site* keep: each at once, in the log of the admin too."""
 
 from collections.abc import Iterable
 from typing import Any, cast

@@ -165,7 +165,7 @@ DECISIONS = {
     ),
     "unmute": DecisionWords("Unmute…", "Unmute incident"),
     "note": DecisionWords(
-        "Add a note…",
+        "Add note…",
         "Add note",
         "The note is visible to everyone who can open this page. Do not include server addresses.",
         "Note",

@@ -409,7 +409,7 @@ def send_open_incidents(request: HttpRequest, id: int) -> HttpResponse:  # noqa:
 def delete_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - of the route
     row = by_id(id)
     row.delete()
-    sentence = f"The subscription {row.name} was removed. It no longer sends messages."
+    sentence = f"The subscription {row.name} was deleted. It no longer sends messages."
     messages.success(request, sentence)
     return HttpResponseRedirect(address("reports" if row.report else "subscriptions"))
 

@@ -243,7 +243,7 @@ class AddTargetPage(Page):
         form = self.form or TargetForm(self.row(), reader, self.permission)
         counts, row = form.counts(now), form.row
         return {
-            "heading": f"Change the target {self.name}" if self.name else "Add a target",
+            "heading": f"Edit target {self.name}" if self.name else "Add target",
             "form": form,
             "target": row if row.pk else None,
             "counts": counts,
@@ -321,7 +321,7 @@ def kept(request: HttpRequest, form: TargetForm, permission: str) -> str:
 def delete_target(request: HttpRequest, target: str) -> HttpResponse:
     with transaction.atomic():
         row = target_of(target, lock=True)
-        sentence = f"The target {row.name} was removed."
+        sentence = f"The target {row.name} was deleted."
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()
     effect = (
