@@ -93,8 +93,7 @@ CHECKED = ("led-on", "led-astray")
 SIZE = 200_000
 # Ends of lines, rows of JSON, tags of pages.
 PIECES = re.compile(r"\n|(?<=\}),|(?=<)")
-# A number that is the value of a key, such as a rate, may be equal to a port by chance.
-PORTS = re.compile(r"""(?<!(?<!port)["']):\s?(\d{4,5})(?!\d)""")
+PORTS = re.compile(r'(?<!_bytes"):\s?(\d{4,5})(?!\d)')  # a count of bytes is no port
 # Names of hosts are public: they are hidden as they are written and escaped, not in codes of them.
 ESCAPED = [name for name, write in WRITTEN.items() if STRANGER in View(write(STRANGER)).text]
 
