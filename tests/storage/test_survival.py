@@ -245,6 +245,7 @@ def test_no_file_is_left_at_the_nodes(sonar: Sonar):
 
 
 def test_the_matrix_counts_every_result_once_from_segments_and_rows(sonar: Sonar):
+    sonar.ask("SELECT sonar_make_month(now() - interval '1 day')")  # on the first of a month
     sonar.ask(LONG_AGO, half=UUID(int=2**127))
     counted = sonar.python("-c", REBUILD + MATRIX_COUNTS).splitlines()
     assert sonar.ask("SELECT count(*) FROM sonar_segment") != [(0,)]
